@@ -584,6 +584,8 @@ def test_plugins_put_scopes_instrument_runs_and_calls(tmp_path: Path, way: str) 
         (lambda: Agent(MODEL, tools=add), r"tools must be a list: pass \[add\]"),
         (lambda: Agent(MODEL, tools=[len]), "len is not a tool: decorate it with @tool"),
         (lambda: Agent(MODEL, budget_usd="a dollar"), "budget_usd must be a number of US dollars, not 'a dollar'"),
+        (lambda: Agent(MODEL, budget_usd="nan"), "budget_usd must be above 0, not 'nan'"),
+        (lambda: Agent(MODEL, budget_usd=-1), "budget_usd must be above 0, not -1"),
         (lambda: Agent(MODEL).run_sync("x", history=[{"role": "user"}]), "history must contain messages, not dict"),
         (lambda: Agent(MODEL).run_sync("x", history="hello"), "history must contain messages, not str"),
     ],

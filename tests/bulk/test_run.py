@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import time
 from decimal import Decimal
 from pathlib import Path
@@ -259,16 +260,49 @@ def test_a_budget_stops_before_it_is_passed(tmp_path: Path) -> None:
     assert sum(Decimal(line["cost_usd"]) for line in lines(out)) == report.cost_usd
 
 
-def test_a_budget_is_refused_where_no_price_is_known(tmp_path: Path) -> None:
-    rows = write_rows(tmp_path / "in.jsonl", 20)
+@pytest.mark.parametrize("budget", ["a dollar", "nan", "snan", float("inf"), 0, -1])
+def test_a_budget_is_a_number_above_0(tmp_path: Path, budget: Any) -> None:
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(CallerError, match=r"budget_usd is a number (of US dollars|above 0)"):
+        bulk.run(({"prompt": "hi"} for _ in range(3)), out, model=PRICED, budget_usd=budget)
+    assert list(tmp_path.iterdir()) == [], "no row is read before"
+
+
+def test_requests_wait_while_others_may_cost_what_is_left_of_a_budget(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "in.jsonl", 300)
+    arguments: Any = {"model": PRICED, "options": {"api": "chat", "max_tokens": 8000}}
+    with loopback(latency_ms=20, input_tokens=20, output_tokens=100) as server:  # an eightieth of the most
+        report = run(rows, tmp_path / "out.jsonl", server.url, budget_usd=1, **arguments)
+
+    assert (report.stopped, report.done) == (None, 300)
+    assert Decimal("0.5") < report.cost_usd < 1, "six may be under way at once"
+
+
+@pytest.mark.parametrize("limit", [None, 8000], ids=["any length", "max_tokens"])
+def test_a_small_budget_is_not_passed_by_the_first_requests(tmp_path: Path, limit: int | None) -> None:
+    rows, out = write_rows(tmp_path / "in.jsonl", 100), tmp_path / "out.jsonl"
+    options = {"api": "chat"} if limit is None else {"api": "chat", "max_tokens": limit}
+    arguments: Any = {"model": PRICED, "options": options}
+    with loopback(latency_ms=20, input_tokens=20, output_tokens=100) as server:
+        report = run(rows, out, server.url, budget_usd="0.01", **arguments)
+
+    most = re.search(
+        r"is used up: (\d\.\d+) USD are left, the next request may cost (\d\.\d+) USD", report.stopped or ""
+    )
+    assert most is not None, report.stopped
+    assert Decimal(most[1]) == Decimal("0.01") - report.cost_usd
+    assert Decimal(most[1]) < Decimal(most[2])
+    assert len(lines(out)) == report.asked == (4 if limit is None else 0), "an answer costs 0.00208 USD"
+
+
+def test_where_no_price_is_known_a_budget_stops_the_run_after_one_answer_which_is_kept(tmp_path: Path) -> None:
+    rows, out = write_rows(tmp_path / "in.jsonl", 20), tmp_path / "out.jsonl"
     with loopback(latency_ms=2) as server:
-        report = run(
-            rows, tmp_path / "out.jsonl", server.url, model="openai:unheard-of", options={"api": "chat"}, budget_usd=1
-        )
+        report = run(rows, out, server.url, model="openai:unheard-of", options={"api": "chat"}, budget_usd=1)
         asked = server.stats()["asked"]
 
     assert "no known cost" in (report.stopped or "")
-    assert asked <= 8
+    assert asked == len(lines(out)) == 1
 
 
 def test_rows_that_ask_the_same_share_one_answer(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ class AgentLoop:
         description: the agent's description, for traces.
 
     Raises:
-        CallerError: `max_turns` is less than 1, `budget_usd` is not a number, or `tools` are not tools.
+        CallerError: `max_turns` is less than 1, `budget_usd` is not a number above 0, or `tools` are not tools.
     """
 
     def __init__(
@@ -99,6 +99,8 @@ class AgentLoop:
             budget = None if budget_usd is None else Decimal(str(budget_usd))
         except InvalidOperation as error:
             raise CallerError(f"budget_usd must be a number of US dollars, not {budget_usd!r}") from error
+        if budget is not None and not (budget.is_finite() and budget > 0):
+            raise CallerError(f"budget_usd must be above 0, not {budget_usd!r}")
         self.toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
         self._settings = LoopSettings(
             toolbox=self.toolbox,

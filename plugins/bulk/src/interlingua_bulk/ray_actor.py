@@ -19,6 +19,7 @@ import orjson
 from interlingua import AsyncClient, Registry, Retry
 from interlingua.types import ToolDefinition
 from interlingua_bulk.answers import BulkInput
+from interlingua_bulk.budget import Budget
 from interlingua_bulk.ray_ledger import STARTS, ChunkLedger, is_claimed
 from interlingua_bulk.ray_limiter import ModelRates
 from interlingua_bulk.rows import content_key, explain_row, iterate_rows, read_row, unread_row
@@ -26,7 +27,6 @@ from interlingua_bulk.sender import Limits, RowAnswer, Sender, StopRunError, err
 from interlingua_bulk.wire_rows import WireReader
 
 REPORT_S = 0.25  # between two calls of the limiter
-_LEAST_USD = Decimal("0.000000001")
 
 
 @attrs.frozen
@@ -87,7 +87,6 @@ class RowActor:
         self._settings = settings
         self._folder = Path(settings.ledger)
         self._name = f"{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}"
-        self._is_used_up = self._is_stopped_by_budget = False
         self._failure = ""  # why no row can be sent here
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
@@ -112,8 +111,7 @@ class RowActor:
         self._sender.lease_s = REPORT_S
         self._wire, self._feeding = WireReader(self._client), asyncio.Lock()
         if settings.limits.budget_usd is not None:
-            self._granted = asyncio.Condition()
-            self._sender.budget, self._sender.more_budget = Decimal(0), self._more_budget
+            self._sender.budget = Budget(Decimal(0), is_shared=True)
         self._leasing = asyncio.create_task(self._lease())
 
     async def _send(self, chunk: Chunk) -> tuple[Sequence[bytes], str]:
@@ -190,7 +188,7 @@ class RowActor:
                     model: ModelRates([pace.requests.wanted(), pace.tokens.wanted()], pace.own_pause(shared.get(model)))
                     for model, pace in paces.items()
                 }
-                own = None if self._is_stopped_by_budget else sender.stopped  # others may have a part of it left
+                own = None if sender.budget.is_used_up else sender.stopped  # others may have a part of it left
                 granted, stopped = await limiter.lease.remote(wanted, own)
                 for model, rates in granted.items():
                     pace = paces[model]
@@ -212,17 +210,11 @@ class RowActor:
             await asyncio.sleep(REPORT_S)
 
     async def _take_budget(self, limiter: Any) -> None:
-        sender = self._sender
-        reserved = sender.reserved or _LEAST_USD  # the first requests may have no known cost
-        sender.budget, self._is_used_up = await limiter.grant.remote(self._name, sender.spent, reserved)
-        async with self._granted:
-            self._granted.notify_all()
-
-    async def _more_budget(self) -> bool:
-        async with self._granted:
-            await self._granted.wait()
-        self._is_stopped_by_budget = self._is_used_up
-        return not self._is_used_up
+        budget = self._sender.budget
+        budget.total = budget.spent + budget.reserved  # until the reply, which may be less than it was
+        asked = self._name, budget.spent, budget.reserved, list(budget.waiting.values())
+        granted, is_used_up = await limiter.grant.remote(*asked)
+        budget.change(granted, is_used_up=is_used_up)
 
     def _explain(self, error: BaseException) -> str:
         return f"{platform.node()}: {error}" if str(error) else f"{platform.node()}: {type(error).__name__}"

@@ -107,6 +107,14 @@ def run_on_ray(
         CallerError: Ray is not installed, or the ledger belongs to another run; or as `run`.
     """
     out = Path(out)
+    limits = Limits(
+        concurrency=concurrency,
+        requests_per_minute=requests_per_minute,
+        tokens_per_minute=tokens_per_minute,
+        budget_usd=budget_usd,
+        max_attempts=max_attempts,
+        patience_s=patience_s,
+    )
     path = prepare_input(rows, out)
     ledgers = RunLedger(out, None if ledger is None else Path(ledger))
     settings = ActorSettings(
@@ -116,14 +124,7 @@ def run_on_ray(
         tools=tuple(tools),
         client=dict(client or {}),
         registry=registry_of_workers(registry or {}, os.environ),
-        limits=Limits(
-            concurrency=concurrency,
-            requests_per_minute=requests_per_minute,
-            tokens_per_minute=tokens_per_minute,
-            budget_usd=None if budget_usd is None else Decimal(str(budget_usd)),
-            max_attempts=max_attempts,
-            patience_s=patience_s,
-        ),
+        limits=limits,
         limiter=f"interlingua-bulk-{secrets.token_hex(8)}",
         actors=actors,
         dedupe=dedupe,

@@ -25,7 +25,7 @@ class Account:
 
     Attributes:
         spent: USD of its answers.
-        reserved: USD that its requests without an answer may cost.
+        reserved: USD that its requests under way may cost.
         granted: USD that it may spend in all.
     """
 
@@ -127,29 +127,30 @@ class Limiter:
             granted.append(given)
         return ModelRates(granted, max(shared.closed_until - now, 0.0))
 
-    def grant(self, actor: str, spent: Decimal, reserved: Decimal) -> tuple[Decimal, bool]:
+    def grant(self, actor: str, spent: Decimal, reserved: Decimal, waiting: Sequence[Decimal]) -> tuple[Decimal, bool]:
         """Return the USD that an actor may spend in all, and whether the budget is used up for its next request.
+
+        An actor gets at most an equal share of what is left, for twice of what it asks: it asks only now and then.
 
         Args:
             actor: name of the actor.
             spent: USD of its answers.
-            reserved: USD that its other requests, sent and waiting, may cost.
+            reserved: USD that its requests under way may cost.
+            waiting: USD that each of its requests that wait for money may cost.
         """
         assert self._budget is not None  # noqa: S101
         now = self._called[actor] = self._clock()
         others = [self._account(name, now) for name in self._accounts if name != actor]
-        least = sum((each.spent + each.reserved for each in others), _NOTHING)
-        is_used_up = self._budget - least < spent + reserved
-        if is_used_up:  # its requests under way keep their part
-            granted = min(self._accounts.get(actor, Account()).granted, spent + reserved)
-        else:
-            wanted = spent + 2 * reserved
-            if least + sum((each.reserved for each in others), wanted) > self._budget:
-                wanted = spent + reserved
-            granted = min(wanted, self._budget - sum((each.granted for each in others), _NOTHING))
-        self._accounts[actor] = Account(spent, reserved, max(granted, spent))
+        least = min(waiting, default=_NOTHING)
+        is_used_up = bool(waiting) and sum((each.spent for each in others), spent) + least > self._budget
+        left = self._budget - sum((each.granted for each in others), spent + reserved)
+        more = _NOTHING
+        if left >= least:  # less would keep it from the others, and nothing would be sent
+            share = left / (1 + sum(now - called <= _LOST_S for name, called in self._called.items() if name != actor))
+            more = min(2 * sum(waiting, _NOTHING) + reserved, max(share, least))
+        self._accounts[actor] = Account(spent, reserved, spent + reserved + more)
         self._write_accounts()
-        return spent if is_used_up else self._accounts[actor].granted, is_used_up
+        return self._accounts[actor].granted, is_used_up
 
     def _read_accounts(self) -> None:
         if self._file.exists():

@@ -123,7 +123,9 @@ async def arun(
         concurrency: most requests under way for one model; how many there are adapts to the service.
         requests_per_minute: per model; None leaves it to the service's refusals and headers.
         tokens_per_minute: input and output tokens, per model; None measures the rate.
-        budget_usd: send nothing more when this is spent, counting what is under way at its estimated cost.
+        budget_usd: of this call. A request is sent if it fits, with the most that it and those under way may cost; if
+            `max_tokens` is not set, with the average cost so far, after a first one alone. An answer of unknown cost
+            stops the run.
         max_attempts: times one row is sent if the service fails or the connection breaks; refusals for load do not
             count.
         patience_s: longest wait in seconds that a service may ask for; one that asks for more stops the run.
@@ -135,13 +137,20 @@ async def arun(
         stop: set it to let what is under way end, and send nothing more.
 
     Raises:
-        CallerError: the output belongs to another run or process, an option is unknown, or a budget cannot be held
-            because the model's price is unknown.
+        CallerError: the output belongs to another run or process, an option is unknown, or a limit is not a number.
         DecodeError: the input cannot be read; nothing was sent.
 
     If the input is changed during the run, what is under way ends and the report has a DecodeError.
     """
     out = Path(out)
+    limits = Limits(
+        concurrency=concurrency,
+        requests_per_minute=requests_per_minute,
+        tokens_per_minute=tokens_per_minute,
+        budget_usd=budget_usd,
+        max_attempts=max_attempts,
+        patience_s=patience_s,
+    )
     stop = stop if stop is not None else asyncio.Event()
     try:
         path = await asyncio.to_thread(prepare_input, rows, out, stopped=stop.is_set)
@@ -150,14 +159,6 @@ async def arun(
     options = dict(options or {})
     own = client is None
     client = client if client is not None else AsyncClient(model, retry=Retry(max_attempts=1))
-    limits = Limits(
-        concurrency=concurrency,
-        requests_per_minute=requests_per_minute,
-        tokens_per_minute=tokens_per_minute,
-        budget_usd=None if budget_usd is None else Decimal(str(budget_usd)),
-        max_attempts=max_attempts,
-        patience_s=patience_s,
-    )
     try:
         sender = Sender(client, model or client.model, options, tools, limits)
         source = await asyncio.to_thread(inspect_input, path, _known_digest(out), sender.model, stop.is_set)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -28,6 +28,7 @@ from interlingua.errors import (
     RateLimitError,
 )
 from interlingua.types import Message, ToolDefinition, Usage
+from interlingua_bulk.budget import Budget, BudgetUsedUpError
 from interlingua_bulk.pace import OPENED, Lease, Pace
 from interlingua_bulk.rows import BulkRow
 
@@ -45,14 +46,25 @@ _FEW_FAILED = 8  # attempts one after the other, without an answer between
 _NOTHING = Decimal(0)
 
 
+def _read_usd(value: Decimal | float | str | None) -> Decimal | None:
+    try:
+        return None if value is None else Decimal(str(value))
+    except InvalidOperation:
+        raise CallerError(f"budget_usd is a number of US dollars, not {value!r}") from None
+
+
 @attrs.frozen(kw_only=True)
 class Limits:
-    """The limits of a run; see `arun`."""
+    """The limits of a run; see `arun`.
+
+    Raises:
+        CallerError: one of them is not a number above 0.
+    """
 
     concurrency: int = 128
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
-    budget_usd: Decimal | None = None
+    budget_usd: Decimal | None = attrs.field(default=None, converter=_read_usd)
     max_attempts: int = 5
     patience_s: float = 600.0
 
@@ -63,8 +75,8 @@ class Limits:
                 raise CallerError(f"{name} is a whole number from 1, not {value!r}")
         for name in ("requests_per_minute", "tokens_per_minute", "budget_usd"):
             value = getattr(self, name)
-            if value is not None and value <= 0:
-                raise CallerError(f"{name} is a number above 0, or None for no limit, not {value!r}")
+            if value is not None and not (Decimal(value).is_finite() and value > 0):
+                raise CallerError(f"{name} is a number above 0, or None for no limit, not {value}")
 
 
 class StopRunError(Exception):
@@ -125,9 +137,7 @@ class Sender:
 
     Attributes:
         asked: requests sent so far.
-        spent: USD of the answers so far.
-        budget: USD that may be spent now; None for no limit.
-        more_budget: waits for a higher budget and returns False if it will not rise; None for a fixed budget.
+        budget: what the requests may cost.
         paces: the pace of each model so far.
         lease_s: seconds for which rates are leased from a limiter that several processes share; None for rates of
             this sender alone.
@@ -143,11 +153,7 @@ class Sender:
     ) -> None:
         self.client, self.model, self.options, self.tools, self.limits = client, model, options, tools, limits
         self.asked = 0
-        self.spent = _NOTHING
-        self.reserved = _NOTHING  # USD that the requests without an answer may cost
-        self.budget = limits.budget_usd
-        self.more_budget: Callable[[], Coroutine[Any, Any, bool]] | None = None
-        self._priced = 0
+        self.budget = Budget(limits.budget_usd)
         self._retry = Retry(max_attempts=limits.max_attempts)
         self.paces: dict[str | None, Pace] = {}
         self.lease_s: float | None = None
@@ -222,7 +228,7 @@ class Sender:
                     return self._answer(sending, lease, message)
                 await self._turn(asyncio.sleep(wait_s))
         finally:
-            self.reserved -= sending.reserved
+            self.budget.free(sending.reserved)
 
     async def _prepare(self, row: BulkRow, model: str | None) -> Exchange:
         """Build the request of a row, the first one of a model alone: it imports what the others need.
@@ -242,21 +248,17 @@ class Sender:
             loaded.set()
 
     async def _begin(self, sending: _Sending) -> Lease:
-        """Wait until the request may be sent: for its turn, and for money."""
+        """Wait until the request may be sent: for money, and for its turn."""
+        if not sending.attempts and self.budget.total is not None:
+            try:
+                sending.reserved = await self._turn(self.budget.reserve(_most(sending.exchange)))
+            except BudgetUsedUpError as error:
+                raise StopRunError(f"the budget of {self.limits.budget_usd} USD is {error}") from None
         tokens = 0.0
         if self.limits.tokens_per_minute is not None:
             request = sending.exchange.request
             tokens = len(request.wire.body) / _BYTES_PER_TOKEN + (request.options.max_tokens or 0)
         lease: Lease = await self._turn(sending.pace.acquire(tokens, again=sending.attempts > 0))
-        try:
-            if not sending.attempts:
-                self._reserve(sending)
-            while self._over_budget():
-                if self.more_budget is None or not await self._turn(self.more_budget()):
-                    raise StopRunError(f"the budget of {self.limits.budget_usd} USD is used up")
-        except BaseException:
-            sending.pace.fail(lease)
-            raise
         sending.attempts += 1
         self.asked += 1
         return lease
@@ -328,21 +330,6 @@ class Sender:
                 raise StopRunError(f"{_GIVEN_UP} rows failed one after the other, the last with: {error}", error)
         return None
 
-    # -- money --------------------------------------------------------------------------------------------------
-
-    def _reserve(self, sending: _Sending) -> None:
-        """Reserve the most a request may cost, or the average cost, until its own cost is known."""
-        if self.limits.budget_usd is not None:
-            most = _most(sending.exchange)
-            average = self.spent / self._priced if self._priced else _NOTHING
-            sending.reserved = average if most is None else most
-            self.reserved += sending.reserved
-
-    def _over_budget(self) -> bool:
-        """Return True if the started requests, including this one, may cost more than the budget."""
-        budget = self.budget
-        return budget is not None and (self.spent >= budget or self.spent + self.reserved > budget)
-
     def _answer(self, sending: _Sending, lease: Lease, message: Message) -> RowAnswer:
         self._answered[sending.model] += 1
         self._failed[sending.model] = self._given_up[sending.model] = 0
@@ -352,11 +339,10 @@ class Sender:
         sending.pace.succeed(lease, None if usage is None else read + written, written or None)
         cost = None if usage is None else usage.cost_usd
         if cost is not None:
-            self.spent += cost
-            self._priced += 1
-        elif self.limits.budget_usd is not None:
+            self.budget.spend(cost)
+        elif self.budget.total is not None:
             note = (usage.cost_note if usage is not None else None) or "no usage was reported"
-            raise StopRunError(f"the budget cannot be held, an answer has no known cost: {note}")
+            self.stop(f"the budget cannot be held, an answer has no known cost: {note}")
         line = answer_line(sending.row, sending.key, message, exchange.request.wire.losses, sending.attempts)
         return RowAnswer(True, line, read, written, cost, sending.attempts)
 

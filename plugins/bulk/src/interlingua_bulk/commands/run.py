@@ -24,11 +24,20 @@ from interlingua_bulk.commands import batches
 from interlingua_bulk.commands.inputs import force_option, input_options, prepare_rows, rows_argument
 from interlingua_bulk.rows import read_options
 from interlingua_bulk.runner import BulkReport, run
+from interlingua_bulk.sender import Limits
 from interlingua_cli.context import MODEL, CommandContext, plugin_option
 from interlingua_cli.input import option_option, read_tools, url_option
 from interlingua_cli.output import json_option, print_error, print_json
 
 _EVERY_S = 10.0  # seconds between two progress lines without a terminal
+
+
+def _check_budget(_ctx: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    try:
+        Limits(budget_usd=value)
+    except CallerError as error:
+        raise click.BadParameter(error.message) from None
+    return value
 
 
 def pace_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -38,7 +47,8 @@ def pace_options(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="Most requests under way; how many there are adapts to the service."),
         click.option("--rpm", type=click.FloatRange(0, min_open=True), help="Most requests a minute, per model."),
         click.option("--tpm", type=click.FloatRange(0, min_open=True), help="Most tokens a minute, per model."),
-        click.option("--budget", metavar="USD", help="Send nothing more when this is spent."),
+        click.option("--budget", metavar="USD", callback=_check_budget,
+                     help="Most US dollars of this run; an answer of unknown cost stops it."),
         click.option("--attempts", type=click.IntRange(1), default=5, show_default=True,
                      help="Times a row is sent if the service fails; refusals for load do not count."),
         click.option("--timeout", type=click.FloatRange(0, min_open=True), help="Most seconds for one request."),
