@@ -156,13 +156,11 @@ class ReadLimit(float):
         made.seconds = seconds
         return made
 
-
-def _seconds_of(limit: float | None) -> float | None:
-    if type(limit) is not ReadLimit:
-        return limit
-    if (left := limit.seconds()) <= 0:
-        raise httpcore.ReadTimeout("the limit was used up by earlier reads")
-    return left
+    def left(self) -> float:
+        """Return the seconds; raise httpcore's timeout if there are none."""
+        if (left := self.seconds()) <= 0:
+            raise httpcore.ReadTimeout("the limit was used up by earlier reads")
+        return left
 
 
 class _Stream:
@@ -173,7 +171,8 @@ class _Stream:
         self.write, self.close, self.get_extra_info = inner.write, inner.close, inner.get_extra_info  # no call between
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._feed(self._inner.read(max_bytes, _seconds_of(timeout)))
+        timeout = timeout.left() if type(timeout) is ReadLimit else timeout
+        return self._feed(self._inner.read(max_bytes, timeout))
 
     def start_tls(self, *arguments: Any, **named: Any) -> Any:
         return _Stream(self._inner.start_tls(*arguments, **named))
@@ -199,12 +198,13 @@ class _AsyncStream:
         return self._inner.get_extra_info(info)
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._feed(await self._inner.read(max_bytes, _seconds_of(timeout)))
+        timeout = timeout.left() if type(timeout) is ReadLimit else timeout
+        return self._feed(await self._inner.read(max_bytes, timeout))
 
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        if len(buffer) <= _WRITTEN:
-            await self._inner.write(buffer, timeout)
-            return
+    def write(self, buffer: bytes, timeout: float | None = None) -> Any:
+        return (self._write_pieces if len(buffer) > _WRITTEN else self._inner.write)(buffer, timeout)
+
+    async def _write_pieces(self, buffer: bytes, timeout: float | None) -> None:
         with anyio.fail_after(timeout):  # asyncio copies what it cannot send at once, and TLS encrypts all of it
             for at in range(0, len(buffer), _WRITTEN):
                 await self._inner.write(buffer[at : at + _WRITTEN])
