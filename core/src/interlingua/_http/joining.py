@@ -157,7 +157,7 @@ class ReadLimit(float):
         return made
 
     def left(self) -> float:
-        """Return the seconds; raise httpcore's timeout if there are none."""
+        """Return the seconds; raise an httpcore.ReadTimeout if they are used up."""
         if (left := self.seconds()) <= 0:
             raise httpcore.ReadTimeout("the limit was used up by earlier reads")
         return left
