@@ -27,7 +27,7 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 def _above_zero(_limits: object, field: attrs.Attribute[Any], value: Any) -> None:
     kinds = int if field.name == "concurrency" else (int, float)
-    if value is not None and (isinstance(value, bool) or not isinstance(value, kinds) or value <= 0):
+    if value is not None and (isinstance(value, bool) or not isinstance(value, kinds) or not value > 0):
         what = "a whole number from 1" if kinds is int else "a number above 0"
         raise CallerError(f"{field.name} must be {what}, or None for no limit, not {value!r}")
 

@@ -39,7 +39,7 @@ _WAITS: Mapping[Phase, tuple[str, str]] = {
 
 
 def _check(_timeout: object, field: attrs.Attribute[Any], value: object) -> None:
-    if value is not None and (not isinstance(value, (int, float)) or value <= 0):
+    if value is not None and (not isinstance(value, (int, float)) or not value > 0):
         raise CallerError(
             f"a timeout must be a number of seconds above 0, or None for no limit; got {field.name}={value!r}"
         )

@@ -131,8 +131,10 @@ def test_the_names_of_limit_headers_are_found_by_their_words(remaining: str, res
 
 
 @pytest.mark.parametrize(
-    "limits", [{"concurrency": 0}, {"concurrency": 1.5}, {"requests_per_minute": -1}, {"tokens_per_minute": "many"}]
-)
+    "limits",
+    [{"concurrency": 0}, {"concurrency": 1.5}, {"requests_per_minute": -1}, {"tokens_per_minute": "many"},
+     {"requests_per_minute": float("nan")}],
+)  # fmt: skip
 def test_limits_that_are_no_numbers_are_refused(limits: dict[str, Any]) -> None:
     with pytest.raises(CallerError, match=f"{next(iter(limits))} must be a"):
         il.Client(CLAUDE, environ=ENVIRON, **limits)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from typing import Any
 
 import pytest
 
@@ -115,6 +116,12 @@ def test_the_limits_of_a_users_client_stand_unless_others_are_given() -> None:
             c.send("hi")
         with il.Client("fake:known", **arguments, timeout=5) as c:
             assert c.send("hi").text == "hello"
+
+
+@pytest.mark.parametrize("seconds", [0, -1, "a minute", float("nan")])
+def test_a_limit_is_a_number_of_seconds_above_0(seconds: Any) -> None:
+    with pytest.raises(il.CallerError, match="a number of seconds above 0, or None for no limit; got total="):
+        il.Timeout(total=seconds)
 
 
 def test_the_clock_of_a_call_counts_down() -> None:
