@@ -200,6 +200,19 @@ def test_a_budget_holds_for_all_actors_together(ray: Any, tmp_path: Path, monkey
     assert Decimal("2.2") < more.cost_usd <= 3
 
 
+def test_requests_wait_while_those_of_all_actors_may_cost_what_is_left_of_a_budget(ray: Any, tmp_path: Path) -> None:
+    from interlingua_bulk.ray_engine import run_on_ray
+
+    rows, out = write_rows(tmp_path / "in.jsonl", 60), tmp_path / "out.jsonl"
+    with loopback(latency_ms=20, input_tokens=20, output_tokens=100) as server:  # an eightieth of the most
+        client = {"settings": {"openai": {"base_url": server.url, "api_key": "test-key"}}}
+        options = {"api": "chat", "max_tokens": 8000}
+        report = run_on_ray(rows, out, budget_usd=1, model=PRICED, options=options, actors=ACTORS, client=client)
+
+    assert (report.stopped, report.done) == (None, 60)
+    assert report.cost_usd < 1
+
+
 def test_a_refused_key_stops_the_run_and_it_goes_on_later(ray: Any, tmp_path: Path) -> None:
     rows, out = write_rows(tmp_path / "in.jsonl", 600), tmp_path / "out.jsonl"
     with loopback(latency_ms=5, refuse_from=100) as server:
