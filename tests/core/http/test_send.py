@@ -373,6 +373,38 @@ def test_a_hook_of_the_users_client_may_read_the_answer(stream: bool, blocking: 
     assert read == [body]
 
 
+@pytest.mark.parametrize("stream", [False, True], ids=["send", "stream"])
+@pytest.mark.parametrize("blocking", [True, False], ids=["blocking", "async"])
+def test_an_answer_that_a_hook_has_consumed_is_not_asked_for_again(stream: bool, blocking: bool) -> None:
+    def consume(response: httpx.Response) -> None:
+        list(response.iter_bytes())
+
+    async def consume_async(response: httpx.Response) -> None:
+        _ = [piece async for piece in response.aiter_bytes()]
+
+    def ask(server: Server) -> None:
+        with httpx.Client(event_hooks={"response": [consume]}) as theirs, client(server, http_client=theirs) as c:
+            if stream:
+                c.stream("hi").__enter__()
+            c.send("hi")
+
+    async def ask_async(server: Server) -> None:
+        async with (
+            httpx.AsyncClient(event_hooks={"response": [consume_async]}) as theirs,
+            il.AsyncClient(
+                "fake:known", api_key="k", base_url=server.url, registry=registry(), http_client=theirs
+            ) as c,
+        ):
+            if stream:
+                await c.stream("hi").__aenter__()
+            await c.send("hi")
+
+    with served(Reply(body=STREAM if stream else [WHOLE])) as server:
+        with pytest.raises(il.CallerError, match=r"has consumed the answer: let it call response\.read\(\)"):
+            ask(server) if blocking else asyncio.run(ask_async(server))
+        assert len(server.got) == 1
+
+
 @pytest.mark.parametrize("own", [False, True], ids=["of ours", "of the user"])
 @pytest.mark.parametrize("blocking", [True, False], ids=["blocking", "async"])
 def test_a_request_is_freed_once_it_is_answered(own: bool, blocking: bool) -> None:

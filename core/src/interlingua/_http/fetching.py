@@ -115,7 +115,7 @@ def _fetch_public(url: str, timeout: Timeout | None, most: int) -> Fetched:
 
 def _get(pool: httpcore.ConnectionPool, url: httpx.URL, limits: TimeLimits, most: int) -> Fetched | str:
     """Return what a URL holds, or the address that it redirects to."""
-    wait = ReadLimit.of(lambda: limits.between_chunks or 0.0)
+    wait = ReadLimit(lambda: limits.between_chunks or 0.0)
     timeouts = {"connect": limits.connect, "pool": limits.connect, "write": limits.first_byte, "read": wait}
     address = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
     headers = [("accept", "image/*"), ("accept-encoding", "identity")]

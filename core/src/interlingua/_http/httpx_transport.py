@@ -38,7 +38,7 @@ class _Base:
         if limits.timeout is not None:
             connect, first = limits.connect, limits.first_byte
             end = time.monotonic() + (first or 0.0)
-            read = None if first is None else ReadLimit.of(lambda: end - time.monotonic())
+            read = None if first is None else ReadLimit(lambda: end - time.monotonic())
             extensions = {"timeout": {"connect": connect, "pool": connect, "write": first, "read": read}}
         method, url, headers, body = request.method, request.url, request.headers, request.body or None
         if self._direct is None:
@@ -72,7 +72,7 @@ class _BaseReply:
         """Return the body as it was sent; httpx reads the limits again when it begins."""
         limits = self._limits
         if limits.timeout is not None:
-            shortened = None if limits.timeout.total is None else ReadLimit.of(lambda: limits.between_chunks or 0.0)
+            shortened = None if limits.timeout.total is None else ReadLimit(lambda: limits.between_chunks or 0.0)
             self._request.extensions["timeout"]["read"] = shortened or limits.between_chunks
         return self._stream
 
@@ -196,15 +196,16 @@ def _join_chunks(new_client: Any, backend: Any) -> Any:
 
 def _raise_typed(error: Exception, limits: TimeLimits, url: str | None = None) -> NoReturn:
     """Raise the typed error for an exception of httpx, others unchanged; `url` is None after the headers."""
-    if isinstance(error, (httpx.ConnectTimeout, httpx.PoolTimeout)):
-        raise limits.timed_out("pool" if isinstance(error, httpx.PoolTimeout) else "connect") from error
     if isinstance(error, (httpx.TimeoutException, TimeoutError)):
-        raise limits.timed_out("between_chunks" if url is None else "first_byte") from error
+        phases: Any = {httpx.PoolTimeout: "pool", httpx.ConnectTimeout: "connect"}
+        raise limits.timed_out(phases.get(type(error), "between_chunks" if url is None else "first_byte")) from error
+    if isinstance(error, httpx.StreamError):
+        raise CallerError("a hook of http_client= has consumed the answer: let it call response.read(), or aread()")
     # without their causes, which may quote a secret that the caller wrote
     if isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol)):
         raise unsendable(url or "", error) from None
     if isinstance(error, (httpx.LocalProtocolError, UnicodeEncodeError)):
         raise bad_header() from None
-    if isinstance(error, (httpx.HTTPError, httpx.StreamError, OSError)):
+    if isinstance(error, (httpx.HTTPError, OSError)):
         raise connection_failed(error, url, connected=not isinstance(error, httpx.ConnectError)) from error
     raise error

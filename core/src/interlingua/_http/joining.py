@@ -149,10 +149,9 @@ class ReadLimit(float):
 
     seconds: Callable[[], float]
 
-    @classmethod
-    def of(cls, seconds: Callable[[], float]) -> Self:
+    def __new__(cls, seconds: Callable[[], float]) -> Self:
         """Make a limit from the function that returns the seconds that are left."""
-        made = cls(seconds())
+        made = super().__new__(cls, seconds())
         made.seconds = seconds
         return made
 
