@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ import orjson
 import pytest
 
 from interlingua.errors import CallerError
+from interlingua_bulk.budget import Budget
 from interlingua_bulk.ray_actor import ActorSettings, Chunk, RowActor
 from interlingua_bulk.ray_ledger import STARTS, ChunkLedger, RunLedger
 from interlingua_bulk.ray_limiter import Limiter, ModelRates
@@ -226,6 +228,29 @@ def test_a_limiter_that_cannot_write_its_file_stops_the_run(make: Any, tmp_path:
 
     assert lines == []
     assert why.endswith("it cannot be written")
+
+
+def test_nothing_is_reserved_while_the_limiter_is_asked_for_money() -> None:
+    """It may grant less than before, to let others have their share."""
+
+    async def run() -> None:
+        actor = RowActor.__new__(RowActor)
+        budget = Budget(Decimal(5), is_shared=True)
+        actor._name, actor._sender = "a", SimpleNamespace(budget=budget)  # type: ignore[assignment]
+        await budget.reserve(Decimal(1))
+        others: list[asyncio.Task[Decimal]] = []
+
+        async def grant(_: str, spent: Decimal, reserved: Decimal, waiting: list[Decimal]) -> tuple[Decimal, bool]:
+            others.append(asyncio.create_task(budget.reserve(Decimal(1))))
+            await asyncio.sleep(0.01)
+            assert not others[0].done()
+            return spent + reserved + Decimal(1), False
+
+        await actor._take_budget(SimpleNamespace(grant=SimpleNamespace(remote=grant)))
+        assert await others[0] == 1
+        assert budget.reserved == budget.total == 2
+
+    asyncio.run(asyncio.wait_for(run(), 10))
 
 
 def test_a_chunk_that_takes_its_workers_along_is_not_started_without_end(make: Any, tmp_path: Path) -> None:

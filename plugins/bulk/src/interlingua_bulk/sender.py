@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from interlingua.plugins import Loss
 
 _BYTES_PER_TOKEN = 4
+_LEAST_BYTES_PER_TOKEN = 2  # of Chinese or Arabic text: what is reserved should not be exceeded
 _GIVEN_UP = 32  # rows given up one after the other, without an answer between: the service is down
 # seconds until a row is sent again while the model answers others, times its earlier failures: a cut connection says
 # nothing about the next one; another failure, whose waits grow with the third power, may last for some seconds
@@ -358,7 +359,8 @@ def _most(exchange: Exchange) -> Decimal | None:
     request = exchange.request
     if request.options.max_tokens is None:
         return None
-    usage = Usage(input_tokens=len(request.wire.body) // _BYTES_PER_TOKEN + 1, output_tokens=request.options.max_tokens)
+    most = len(request.wire.body) // _LEAST_BYTES_PER_TOKEN + 1
+    usage = Usage(input_tokens=most, output_tokens=request.options.max_tokens)
     return cost_of(usage, request.provider.model(request.options.model), datetime.now(UTC)).cost_usd
 
 
