@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interlingua.types import TextBlock
 from interlingua_gateway import config_of, create_app
 from interlingua_gateway.body import BodyTooLargeError, check_values
 from interlingua_gateway.server import _OneWrite, open_listener
@@ -227,6 +228,29 @@ def test_garbage_is_collected_while_no_large_request_is_in_memory(monkeypatch: p
     services._collected -= 601
     services._collect()
     assert len(collected) == 2
+
+
+@pytest.mark.parametrize("api", APIS, ids=[api.name for api in APIS])
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_no_request_is_in_memory_after_its_answer(upstream: Upstream, tmp_path: Path, api: Api, stream: bool) -> None:
+    """Full collections search all objects, and hold up all requests meanwhile."""
+
+    def is_left(text: str) -> bool:
+        return any(isinstance(each, TextBlock) and each.text == text for each in gc.get_objects())
+
+    environ = {"XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    text = f"asked by {api.name}"
+    body, path = api.asking(text), api.path
+    if not stream:
+        path = path.replace("streamGenerateContent?alt=sse", "generateContent")
+        body |= {} if api.name == "generate" else {"stream": False}
+    with gateway(upstream, environ=environ) as url:
+        kept = TextBlock(text=text)
+        assert is_left(text), "the check finds what is kept"
+        del kept
+        assert httpx.post(url + path, json=body, timeout=60).status_code == 200
+        until(lambda: not is_left(text))
+    assert text in str(upstream.requests[-1])
 
 
 def test_no_request_counts_as_held_after_its_end(upstream: Upstream) -> None:

@@ -6,7 +6,7 @@ import base64
 import gc
 import time
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 
@@ -65,13 +65,15 @@ def test_a_grown_conversation_counts_once() -> None:
         assert sent(cache, messages, size) is first
 
 
-def test_a_closed_client_has_forgotten() -> None:
+@pytest.mark.parametrize("end", [il.Client.forget, il.Client.close])
+def test_a_closed_client_has_forgotten(end: Callable[[il.Client], None]) -> None:
     with served() as server:
         client = il.Client("fake:known", api_key="k", base_url=server.url, registry=registry())
         question = user("hi")
         client.send([question])
         with client._shared.conversations.claim([question]) as conversation:
             assert conversation._projections
+        end(client)
         client.close()
     assert not client._shared.conversations.claim([question])._projections
     assert not client._shared.prefix_watch._last

@@ -101,6 +101,11 @@ class BaseClient(Generic[_TransportT]):
         """The folder that `file_ref` media are read from; an empty string for none."""
         return str(self._shared.workspace or "")
 
+    def forget(self) -> None:
+        """Drop the last conversations, which are kept so that their next turn costs less to write; `close` does it."""
+        self._shared.conversations.clear()
+        self._shared.prefix_watch.clear()
+
     def catalogue(self, provider: str | None = None) -> tuple[ModelInfo, ...]:
         """Return the catalogue of a provider: the one named, else the default model's."""
         return self._shared.resolve_provider(provider).models()
@@ -433,7 +438,7 @@ class Client(BaseClient[Transport]):
 
     def close(self) -> None:
         """Close the connections, unless the transport or HTTP client is the caller's, and forget the conversations."""
-        self._shared.clear()
+        self.forget()
         run_without_waiting(self._io.close())
 
     def __enter__(self) -> Self:
@@ -568,7 +573,7 @@ class AsyncClient(BaseClient[AsyncTransport]):
 
     async def close(self) -> None:
         """Close the running loop's connections, as `Client.close` does, and forget the conversations."""
-        self._shared.clear()
+        self.forget()
         await self._io.close()
 
     async def __aenter__(self) -> Self:

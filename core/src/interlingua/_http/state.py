@@ -97,7 +97,7 @@ class ClientState:
             raise CallerError(f"fetch must be 'public', 'any' or 'none', not {fetch!r}")
         self.fetch = fetch
         self.prefix_watch = PrefixWatch(self.registry)
-        self.conversations = ConversationCache()  # both are bounded, and `clear` empties them
+        self.conversations = ConversationCache()  # both are bounded, and `forget` of a client empties them
         self._environ = os.environ if environ is None else environ
         self.settings: dict[str, Mapping[str, Any]] = {}
         for key, value in (settings or {}).items():
@@ -127,11 +127,6 @@ class ClientState:
             self.settings[key] = {**self.settings.get(key, {}), **own}
         elif own:
             raise CallerError("api_key and base_url belong to the provider of model=; without one, use settings=")
-
-    def clear(self) -> None:
-        """Forget the conversations that were sent."""
-        self.conversations.clear()
-        self.prefix_watch.clear()
 
     def resolve_model(self, model: str | None) -> ResolvedModel:
         """Return the provider and id of a model the caller named, or of the default one."""

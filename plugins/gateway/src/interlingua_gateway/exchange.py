@@ -441,6 +441,7 @@ class _Request:
 
     async def _ask(self, client: AsyncClient, target: UpstreamRequest) -> tuple[Message, Sequence[Loss]]:
         exchange = await client.prepare(target.messages, model=target.name, tools=target.tools, **target.given)
+        client.forget()  # the messages of the next request are new objects, also in the same conversation
         while True:
             try:
                 return await client.attempt(exchange), [*target.losses, *exchange.request.wire.losses]
@@ -452,6 +453,7 @@ class _Request:
     async def _stream(self, client: AsyncClient, target: UpstreamRequest) -> None:
         ask = partial(client.stream, target.messages, model=target.name, tools=target.tools, **target.given)
         async with await self._work(ask) as stream:
+            client.forget()
             context = attrs.evolve(self._context, origin=target.origin)
             writer = self._plugin.stream_to_wire(context)
             losses = [*target.losses, *stream.request.losses]
