@@ -66,6 +66,19 @@ def test_without_a_known_cost_the_first_request_is_sent_alone_and_then_the_avera
     asyncio.run(run())
 
 
+def test_each_model_has_its_own_average() -> None:
+    async def run() -> None:
+        budget = Budget(Decimal(10))
+        for cost in (1, 3):
+            reserved = await budget.reserve(None, "cheap")
+            budget.spend(Decimal(cost), "cheap")
+            budget.free(reserved)
+        assert await budget.reserve(None, "cheap") == 2
+        assert await budget.reserve(None, "other") == 4, "all that is left"
+
+    asyncio.run(run())
+
+
 def test_a_part_of_a_shared_budget_is_waited_for_until_it_is_used_up() -> None:
     async def run() -> None:
         budget = Budget(Decimal(0), is_shared=True)

@@ -16,8 +16,8 @@ class BudgetUsedUpError(Exception):
 class Budget:
     """The most that a run may spend. For one event loop.
 
-    A request reserves the most that it may cost. If that is not known, it reserves the average cost of the answers so
-    far; before the first answer, it reserves all that is left, so that others wait until it shows what one costs.
+    A request reserves the most that it may cost. If that is not known, it reserves the average cost of its model's
+    answers so far; before the first answer, it reserves all that is left: others wait until it shows what one costs.
 
     Args:
         total: USD; None for no limit.
@@ -37,21 +37,22 @@ class Budget:
         self.waiting: dict[object, Decimal] = {}
         self.is_used_up = False
         self._is_shared = is_shared
-        self._answers = 0  # whose cost is known
+        self._costs: dict[str | None, tuple[Decimal, int]] = {}  # by model: USD of its answers, and their number
         self._changed = asyncio.Event()
 
-    async def reserve(self, most: Decimal | None) -> Decimal:
+    async def reserve(self, most: Decimal | None, model: str | None = None) -> Decimal:
         """Wait until a request may be sent, and return the USD that are reserved for it until `free` is called.
 
         Args:
             most: USD that it may cost; None if that is not known.
+            model: the model that it asks.
 
         Raises:
             BudgetUsedUpError: it may cost more than is left, and more will not be left.
         """
         request = object()
         try:
-            while (cost := self._estimate(most)) > self._left:
+            while (cost := self._estimate(most, model)) > self._left:
                 self.waiting[request] = cost
                 if self.is_used_up:
                     raise BudgetUsedUpError("used up")
@@ -70,10 +71,11 @@ class Budget:
         self.reserved -= reserved
         self._changed.set()
 
-    def spend(self, cost: Decimal) -> None:
-        """Count the cost of an answer, in USD."""
+    def spend(self, cost: Decimal, model: str | None = None) -> None:
+        """Count the cost of a model's answer, in USD."""
         self.spent += cost
-        self._answers += 1
+        before, answers = self._costs.get(model, (_NOTHING, 0))
+        self._costs[model] = before + cost, answers + 1
 
     def change(self, total: Decimal, *, is_used_up: bool = False) -> None:
         """Change the part of a shared budget."""
@@ -84,9 +86,10 @@ class Budget:
     def _left(self) -> Decimal:
         return _NOTHING if self.total is None else self.total - self.spent - self.reserved
 
-    def _estimate(self, most: Decimal | None) -> Decimal:
+    def _estimate(self, most: Decimal | None, model: str | None) -> Decimal:
         if self.total is None:
             return _NOTHING
         if most is not None:
             return most
-        return self.spent / self._answers if self._answers else max(self._left, _LEAST_USD)
+        cost, answers = self._costs.get(model, (_NOTHING, 0))
+        return cost / answers if answers else max(self._left, _LEAST_USD)

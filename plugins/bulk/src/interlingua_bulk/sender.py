@@ -252,7 +252,7 @@ class Sender:
         """Wait until the request may be sent: for money, and for its turn."""
         if not sending.attempts and self.budget.total is not None:
             try:
-                sending.reserved = await self._turn(self.budget.reserve(_most(sending.exchange)))
+                sending.reserved = await self._turn(self.budget.reserve(_most(sending.exchange), sending.model))
             except BudgetUsedUpError as error:
                 raise StopRunError(f"the budget of {self.limits.budget_usd} USD is {error}") from None
         tokens = 0.0
@@ -340,7 +340,7 @@ class Sender:
         sending.pace.succeed(lease, None if usage is None else read + written, written or None)
         cost = None if usage is None else usage.cost_usd
         if cost is not None:
-            self.budget.spend(cost)
+            self.budget.spend(cost, sending.model)
         elif self.budget.total is not None:
             note = (usage.cost_note if usage is not None else None) or "no usage was reported"
             self.stop(f"the budget cannot be held, an answer has no known cost: {note}")
