@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +18,7 @@ import orjson
 import pytest
 
 from interlingua.errors import CallerError
-from interlingua_bulk.budget import Budget
+from interlingua_bulk.budget import Budget, BudgetUsedUpError
 from interlingua_bulk.ray_actor import ActorSettings, Chunk, RowActor
 from interlingua_bulk.ray_ledger import STARTS, ChunkLedger, RunLedger
 from interlingua_bulk.ray_limiter import Limiter, ModelRates
@@ -251,6 +252,42 @@ def test_nothing_is_reserved_while_the_limiter_is_asked_for_money() -> None:
         assert budget.reserved == budget.total == 2
 
     asyncio.run(asyncio.wait_for(run(), 10))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_actors_spend_a_budget_together_though_the_costs_are_not_known_before(seed: int, tmp_path: Path) -> None:
+    random = Random(seed)
+    limiter = Remote(Limiter(None, None, Decimal(10), str(tmp_path / "limiter.json")))
+    sent = [0, 0, 0]
+
+    async def send(at: int, budget: Budget) -> None:
+        try:
+            reserved = await budget.reserve(None)
+        except BudgetUsedUpError:
+            return
+        for _ in range(random.randrange(6)):
+            await asyncio.sleep(0)
+        budget.spend(Decimal(random.randrange(10**9)) / 10**10)
+        budget.free(reserved)
+        sent[at] += 1
+
+    async def run() -> Decimal:
+        budgets = [Budget(Decimal(0), is_shared=True) for _ in sent]
+        actors = [RowActor.__new__(RowActor) for _ in sent]
+        for at, (actor, budget) in enumerate(zip(actors, budgets, strict=True)):
+            actor._name, actor._sender = f"a{at}", SimpleNamespace(budget=budget)  # type: ignore[assignment]
+        tasks = [asyncio.create_task(send(at, budget)) for at, budget in enumerate(budgets) for _ in range(200)]
+        while not all(task.done() for task in tasks):
+            await random.choice(actors)._take_budget(limiter)
+            for _ in range(random.randrange(10)):
+                await asyncio.sleep(0)
+        for task in tasks:
+            task.result()
+        return sum((budget.spent for budget in budgets), Decimal(0))
+
+    spent = asyncio.run(asyncio.wait_for(run(), 30))
+    assert Decimal("9.5") < spent < Decimal("10.2"), "an answer costs 0.05 USD on average, and 0.1 at most"
+    assert min(sent) > 3
 
 
 def test_a_chunk_that_takes_its_workers_along_is_not_started_without_end(make: Any, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 from interlingua.errors import CallerError
+from interlingua_bulk.budget import STEP_USD
 from interlingua_bulk.ray_limiter import Limiter, ModelRates
 
 
@@ -18,8 +19,9 @@ def _usd(*amounts: int) -> list[Decimal]:
 
 def test_grants_stay_within_the_budget_and_an_actor_frees_what_it_does_not_need(tmp_path: Path) -> None:
     limiter = Limiter(None, None, Decimal(10), str(tmp_path / "limiter.json"))
-    assert limiter.grant("a", *_usd(0, 0), _usd(3)) == (6, False), "its next requests too"
-    assert limiter.grant("b", *_usd(0, 0), _usd(4)) == (4, False)
+    assert limiter.grant("a", *_usd(0, 0), _usd(2)) == (4, False), "its next requests too"
+    assert limiter.grant("a", *_usd(0, 0), _usd(3)) == (5, False), "a part is for others"
+    assert limiter.grant("b", *_usd(0, 0), _usd(4)) == (4, False), "the next request in any case"
     assert limiter.grant("a", *_usd(2, 3), _usd(3)) == (5, False), "the other one may need less than it was granted"
     again = Limiter(None, None, Decimal(10), str(tmp_path / "limiter.json"))  # on another machine
     assert again.grant("b", *_usd(1, 0), ()) == (1, False)
@@ -33,7 +35,7 @@ def test_grants_stay_within_the_budget_and_an_actor_frees_what_it_does_not_need(
 def test_a_lost_actor_does_not_keep_the_others_waiting_for_its_part(tmp_path: Path) -> None:
     now = 0.0
     limiter = Limiter(None, None, Decimal(10), str(tmp_path / "limiter.json"), lambda: now)
-    assert limiter.grant("lost", *_usd(0, 0), _usd(3)) == (6, False)
+    assert limiter.grant("lost", *_usd(2, 1), _usd(1)) == (6, False)
     assert limiter.grant("a", *_usd(4, 0), _usd(1)) == (4, False), "the other one may give back what it does not need"
     now = 60.0
     assert limiter.grant("a", *_usd(4, 0), _usd(1)) == (4, True)
@@ -70,7 +72,7 @@ def test_actors_never_exceed_the_budget_and_all_of_it_can_be_spent(
     random, now = Random(seed), 0.0
     limiter = Limiter(None, None, Decimal(20), str(tmp_path / "limiter.json"), lambda: now)
     most = random.choice([1, 3, 20])
-    costs = [Decimal(random.randrange(1, most * 100)) / 100 for _ in range(400)]
+    costs = [Decimal(random.randrange(1, most * 10**12)) * STEP_USD for _ in range(400)]
     actors = [_Actor(f"a{at}", costs[at::5]) for at in range(5)]
     lost: list[_Actor] = []
     for step in range(3_000):

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from decimal import Decimal
+from decimal import ROUND_UP, Context, Decimal
+
+STEP_USD = Decimal("1e-12")
+"""All amounts are multiples of it: sums of averages would be rounded, and what is freed would leave a rest."""
 
 _NOTHING = Decimal(0)
 _LEAST_USD = Decimal("0.000001")  # of a request whose cost is not known, when nothing is left
+_EXACT = Context(prec=100)
+
+
+def _round_up(amount: Decimal) -> Decimal:
+    return amount.quantize(STEP_USD, ROUND_UP, _EXACT)
 
 
 class BudgetUsedUpError(Exception):
@@ -52,7 +60,7 @@ class Budget:
         """
         request = object()
         try:
-            while (cost := self._estimate(most, model)) > self._left:
+            while (cost := _round_up(self._estimate(most, model))) > self._left:
                 self.waiting[request] = cost
                 if self.is_used_up:
                     raise BudgetUsedUpError("used up")
@@ -73,7 +81,7 @@ class Budget:
 
     def spend(self, cost: Decimal, model: str | None = None) -> None:
         """Count the cost of a model's answer, in USD."""
-        self.spent += cost
+        self.spent += _round_up(cost)
         before, answers = self._costs.get(model, (_NOTHING, 0))
         self._costs[model] = before + cost, answers + 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
+from decimal import ROUND_DOWN, Decimal
 from pathlib import Path
 
 import attrs
@@ -14,6 +14,7 @@ import orjson
 from interlingua.errors import CallerError
 from interlingua.limits import Bucket
 from interlingua_bulk.answers import replace_file
+from interlingua_bulk.budget import STEP_USD
 
 _NOTHING = Decimal(0)
 _LOST_S = 15.0  # without a call, after which an actor, which calls each 0.25 s, counts with all that it was granted
@@ -130,7 +131,7 @@ class Limiter:
     def grant(self, actor: str, spent: Decimal, reserved: Decimal, waiting: Sequence[Decimal]) -> tuple[Decimal, bool]:
         """Return the USD that an actor may spend in all, and whether the budget is used up for its next request.
 
-        An actor gets at most an equal share of what is left, for twice of what it asks: it asks only now and then.
+        An actor gets at most an equal share of what is left, for twice of what it asks, because it asks now and then.
 
         Args:
             actor: name of the actor.
@@ -142,11 +143,12 @@ class Limiter:
         now = self._called[actor] = self._clock()
         others = [self._account(name, now) for name in self._accounts if name != actor]
         least = min(waiting, default=_NOTHING)
-        is_used_up = bool(waiting) and sum((each.spent for each in others), spent) + least > self._budget
+        is_used_up = bool(waiting) and self._budget - sum((each.spent for each in others), spent) < least
         left = self._budget - sum((each.granted for each in others), spent + reserved)
         more = _NOTHING
         if left >= least:  # less would keep it from the others, and nothing would be sent
-            share = left / (1 + sum(now - called <= _LOST_S for name, called in self._called.items() if name != actor))
+            actors = sum(name == actor or now - called <= _LOST_S for name, called in self._called.items())
+            share = (left / (actors + 1)).quantize(STEP_USD, ROUND_DOWN)  # one part is for an actor that starts later
             more = min(2 * sum(waiting, _NOTHING) + reserved, max(share, least))
         self._accounts[actor] = Account(spent, reserved, spent + reserved + more)
         self._write_accounts()
