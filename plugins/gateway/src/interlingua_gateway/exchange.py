@@ -107,7 +107,7 @@ class ApiEndpoint:
                 text = f"the gateway failed; its log has the details of request {request.id}"
                 await request.fail(ServerError(text), cause=error)
             finally:
-                self.services.held -= request.held
+                self.services.end_request(request.held)
                 if activity is not None:
                     activity.end(None, request.failure, {"status": request.status})
                 if request.failure is not None:
@@ -213,6 +213,7 @@ class _Request:
         if message is None or message.metadata.origin is None:
             return False
         self._services.access.count_cached(self._plugin.key)
+        self._weigh(message)
         context = attrs.evolve(self._context, origin=message.metadata.origin)
         response = await self._work(self._written, message, context)
         self._repeated_as = None
@@ -441,7 +442,6 @@ class _Request:
 
     async def _ask(self, client: AsyncClient, target: UpstreamRequest) -> tuple[Message, Sequence[Loss]]:
         exchange = await client.prepare(target.messages, model=target.name, tools=target.tools, **target.given)
-        client.forget()  # the messages of the next request are new objects, also in the same conversation
         while True:
             try:
                 return await client.attempt(exchange), [*target.losses, *exchange.request.wire.losses]
@@ -453,7 +453,6 @@ class _Request:
     async def _stream(self, client: AsyncClient, target: UpstreamRequest) -> None:
         ask = partial(client.stream, target.messages, model=target.name, tools=target.tools, **target.given)
         async with await self._work(ask) as stream:
-            client.forget()
             context = attrs.evolve(self._context, origin=target.origin)
             writer = self._plugin.stream_to_wire(context)
             losses = [*target.losses, *stream.request.losses]
@@ -494,6 +493,7 @@ class _Request:
                     self._last = data
                 elif data:
                     await write_body(self._send, data, more=True)
+            self._weigh(stream.partial)
             await self._keep(stream.partial)
         except InterlinguaError as error:  # the writer has reported it
             failure = error
@@ -562,7 +562,6 @@ class _Request:
 
         An answer whose request may be repeated is kept, too, and one that the caller may continue.
         """
-        self._weigh(message)
         kept = self._services.kept
         if kept is not None and self._wire is not None and self._admission is not None:
             if written is None or self._sent.options.stream:

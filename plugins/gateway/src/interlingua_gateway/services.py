@@ -306,6 +306,15 @@ class Services:
         except InterlinguaError:  # it needs more than a key, such as an address
             return False
 
+    def end_request(self, size: int) -> None:
+        """Count a request as ended, whose body had this many bytes, and keep nothing of it.
+
+        Clients keep conversations for their next turn, but here its messages are new objects, also if they are equal.
+        """
+        self.held -= size
+        for client in self._clients.values():
+            client.forget()
+
     async def work(self, size: int, function: Callable[..., _T], *arguments: Any) -> _T:
         """Call a function whose time grows with a request; in a thread if the request has many bytes."""
         if size <= _LARGE:
