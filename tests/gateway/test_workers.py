@@ -81,6 +81,42 @@ def test_workers_share_a_port_a_budget_and_metrics(upstream: Upstream, tmp_path:
     store.close()
 
 
+_SLOW_FORK = """
+import os, signal, socket, sys, time
+from interlingua_gateway.workers import run_workers
+
+fork = os.fork
+
+def slow():
+    process = fork()
+    if (process == 0) == (sys.argv[1] == "child"):
+        time.sleep(1)
+    return process
+
+os.fork = slow
+print("forks", flush=True)
+with socket.create_server(("127.0.0.1", 0)) as listener:
+    run_workers(1, listener, lambda _: signal.pause())
+"""
+
+
+@pytest.mark.parametrize("slow", ["child", "parent"])
+def test_a_stop_reaches_a_worker_that_is_being_started(slow: str) -> None:
+    with subprocess.Popen([sys.executable, "-c", _SLOW_FORK, slow], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "forks\n"
+            until(lambda: _children(process))
+            left = _children(process)
+            time.sleep(0.3)  # both processes run, one of them slowly
+            process.terminate()
+            assert process.wait(10) == 0
+            assert not any(Path(f"/proc/{one}").exists() for one in left)
+        finally:
+            for each in (*_children(process), process.pid) if process.poll() is None else ():
+                os.kill(each, signal.SIGKILL)
+
+
 def test_workers_that_cannot_start_end_the_command(tmp_path: Path) -> None:
     config = tmp_path / "gateway.toml"
     config.write_text('store = "mysql://x"\n')

@@ -159,12 +159,16 @@ def _keep_running(
         elif stopping:
             sys.exit()
 
+    def note(process: int) -> None:
+        nonlocal child
+        child = process
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends this one
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, forward)
     while channel.recv(1, socket.MSG_PEEK):
         started = time.monotonic()
-        child = process = fork(partial(start, channel, changed))
+        process = fork(partial(start, channel, changed), note)
         status = os.waitpid(process, 0)[1]
         child = 0
         forget_metrics(process)

@@ -41,6 +41,28 @@ def shared_metrics() -> Iterator[None]:
                 os.environ[_METRICS] = before
 
 
+class _Workers:
+    """The worker processes that run, by id, with the times of their start."""
+
+    def __init__(self) -> None:
+        self.running: dict[int, float] = {}
+        self.stopping = False
+
+    def note(self, process: int) -> None:
+        self.running[process] = time.monotonic()
+        if self.stopping:  # since just before its start
+            self.send(signal.SIGTERM)
+
+    def send(self, number: int, _frame: Any = None) -> None:
+        for process in list(self.running):
+            with suppress(ProcessLookupError):
+                os.kill(process, number)
+
+    def stop(self, number: int, _frame: Any = None) -> None:
+        self.stopping = True
+        self.send(number)
+
+
 def run_workers(count: int, listener: socket.socket, start: Callable[[socket.socket], None]) -> None:
     """Run worker processes until SIGINT or SIGTERM.
 
@@ -56,59 +78,57 @@ def run_workers(count: int, listener: socket.socket, start: Callable[[socket.soc
     """
     if sys.platform == "win32":
         raise CallerError("workers need a system that can fork: start several gateways instead")
-    running: dict[int, float] = {}
-    stopping = False
-
-    def send(number: int) -> None:
-        for process in list(running):
-            with suppress(ProcessLookupError):
-                os.kill(process, number)
-
-    def stop(number: int, _frame: Any) -> None:
-        nonlocal stopping
-        stopping = True
-        send(number)
-
+    workers, failed = _Workers(), False
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
-    signal.signal(signal.SIGHUP, lambda *_: send(signal.SIGHUP))
-    failed = False
-    while not stopping and len(running) < count:
-        running[fork(partial(start, listener))] = time.monotonic()
-    while running:
+        signal.signal(number, workers.stop)
+    signal.signal(signal.SIGHUP, workers.send)
+    while not workers.stopping and len(workers.running) < count:
+        fork(partial(start, listener), workers.note)
+    while workers.running:
         process, _status = os.wait()
-        started = running.pop(process, None)
+        started = workers.running.pop(process, None)
         if started is None:
             continue
         forget_metrics(process)
-        if stopping:
+        if workers.stopping:
             continue
         if time.monotonic() - started < _SOON:
-            failed = stopping = True
-            send(signal.SIGTERM)
+            failed = True
+            workers.stop(signal.SIGTERM)
         else:
             click.echo(f"worker {process} ended and is replaced", err=True)
-            running[fork(partial(start, listener))] = time.monotonic()
+            fork(partial(start, listener), workers.note)
     if failed:
         raise CallerError("a worker ended soon after its start, so all were stopped; its message is above")
 
 
-def fork(start: Callable[[], None]) -> int:
+def fork(start: Callable[[], None], note: Callable[[int], None]) -> int:
     """Start a process; return its id.
+
+    Signals wait meanwhile: until `note` is done here, and the handlers of this process are removed there.
 
     Args:
         start: what it does until it is stopped; an exception is printed and ends it with exit code 1.
+        note: called with the id.
     """
     if sys.platform == "win32":
         raise NotImplementedError  # the caller looked
-    process = os.fork()
-    if process:
-        return process
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    process = -1
+    try:
+        process = os.fork()
+        if process:
+            note(process)
+            return process
+    finally:
+        if process:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
     code = 1
     try:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         start()
         code = 0
     except InterlinguaError as error:
