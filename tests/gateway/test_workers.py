@@ -100,6 +100,7 @@ with socket.create_server(("127.0.0.1", 0)) as listener:
 """
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts processes in /proc")
 @pytest.mark.parametrize("slow", ["child", "parent"])
 def test_a_stop_reaches_a_worker_that_is_being_started(slow: str) -> None:
     with subprocess.Popen([sys.executable, "-c", _SLOW_FORK, slow], stdout=subprocess.PIPE, text=True) as process:
@@ -115,6 +116,19 @@ def test_a_stop_reaches_a_worker_that_is_being_started(slow: str) -> None:
         finally:
             for each in (*_children(process), process.pid) if process.poll() is None else ():
                 os.kill(each, signal.SIGKILL)
+
+
+def test_a_worker_that_is_started_after_a_stop_is_stopped() -> None:
+    program = """
+import os, signal
+from interlingua_gateway.workers import _Workers, fork
+
+workers = _Workers()
+workers.stopping = True
+print(os.waitstatus_to_exitcode(os.waitpid(fork(signal.pause, workers.note), 0)[1]))
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20, check=True)
+    assert int(ended.stdout) == -signal.SIGTERM
 
 
 def test_workers_that_cannot_start_end_the_command(tmp_path: Path) -> None:

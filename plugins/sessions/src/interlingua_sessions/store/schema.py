@@ -33,7 +33,7 @@ class Database(Protocol):
     read_only: bool
     """True if this user can write nothing: no migration is applied, and no search index made."""
     as_json: str
-    """Selects a column of JSON in the way that costs least to parse, as text or its UTF-8; `{}` is the column."""
+    """Selects a column of JSON in the way that costs least to parse, as a string or its UTF-8; `{}` is the column."""
 
     def transaction(self) -> AbstractContextManager[None]:
         """Begin a transaction; commit on leaving, roll back on an exception. Transactions cannot be nested."""
